@@ -27,7 +27,7 @@ func (s *source) Widen(ctx context.Context, person string, challenges []string) 
 		return nil
 	}
 	if len(s.of.Scopes) > 0 {
-		return s.beyond(scopes)
+		return s.askForSetting(scopes)
 	}
 	who, account, _ := strings.Cut(person, " ")
 	row, err := s.o.Store.Connection(ctx, s.of.Name, who, account)
@@ -43,22 +43,22 @@ func (s *source) Widen(ctx context.Context, person string, challenges []string) 
 		return nil // the person has consented to all of them already
 	}
 	if t.Wanted = union(t.Wanted, scopes); len(t.Wanted) <= maxScopes {
-		s.want(ctx, &row, t)
+		s.storeWanted(ctx, &row, t)
 	}
 	if !s.of.PerPerson {
-		return s.more(scopes, "Ask an operator to connect it again: weir mcp connect "+s.of.Name+".")
+		return s.askOperator(scopes, "Ask an operator to connect it again: weir mcp connect "+s.of.Name+".")
 	}
-	return s.elicit(s.wants(scopes))
+	return s.elicit(s.sayWanted(scopes))
 }
 
-// wants says which scopes a server wants.
-func (s *source) wants(scopes []string) string {
+// sayWanted says which scopes a server wants.
+func (s *source) sayWanted(scopes []string) string {
 	return fmt.Sprintf("The MCP server %q wants more access for this: %s.", s.of.Name, strings.Join(scopes, " "))
 }
 
-// more returns the error of scopes for which an operator has to do something.
-func (s *source) more(scopes []string, remedy string) error {
-	e := &llm.Error{Code: llm.CodeForbidden, Message: s.wants(scopes) + " " + remedy}
+// askOperator returns the error of scopes for which an operator has to do something.
+func (s *source) askOperator(scopes []string, remedy string) error {
+	e := &llm.Error{Code: llm.CodeForbidden, Message: s.sayWanted(scopes) + " " + remedy}
 	return &mcp.Failure{Sent: true, Status: http.StatusForbidden, Err: e}
 }
 
@@ -76,8 +76,9 @@ func scopesWanted(challenges []string) (scopes []string) {
 	return slices.DeleteFunc(scopes, func(scope string) bool { return !isScope(scope) })
 }
 
-// want stores the wanted scopes. It does not while another node renews the tokens: the server will ask for them again.
-func (s *source) want(ctx context.Context, row *Row, t *tokens) {
+// storeWanted stores the wanted scopes. It does nothing while another node renews the tokens: the server will ask for
+// the scopes again.
+func (s *source) storeWanted(ctx context.Context, row *Row, t *tokens) {
 	sealed, err := s.sealed(ctx, row.Server, row.Who, t)
 	if err != nil {
 		return
@@ -91,13 +92,13 @@ func (s *source) want(ctx context.Context, row *Row, t *tokens) {
 	}
 }
 
-// beyond returns the error of scopes that the operator has not set.
-func (s *source) beyond(scopes []string) error {
+// askForSetting returns the error of scopes that the operator has not set.
+func (s *source) askForSetting(scopes []string) error {
 	scopes = slices.DeleteFunc(scopes, func(scope string) bool { return slices.Contains(s.of.Scopes, scope) })
 	if len(scopes) == 0 {
 		return nil
 	}
-	return s.more(scopes, "Ask an operator to add it to the scopes of its entry.")
+	return s.askOperator(scopes, "Ask an operator to add this to scopes in the server's entry of the configuration.")
 }
 
 // isScope reports whether a text is a scope that people may read (RFC 6749, section 3.3).

@@ -217,7 +217,7 @@ var errInexact = errors.New("want a text, true, false or a whole number up to 2^
 // exact is the largest whole number that every program reads alike.
 const exact = 1<<53 - 1
 
-// primitive returns an argument as a header has it.
+// primitive returns the text of a header for an argument, which is a JSON value.
 func primitive(v []byte) (string, error) {
 	switch rawjson.KindOf(v) {
 	case rawjson.String:

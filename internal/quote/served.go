@@ -20,8 +20,8 @@ func AsServed(a Answer) Answer {
 	return a
 }
 
-// RefusedModel returns the name of another model than the requested one that has answered although the alias refuses
-// that; empty for none.
+// RefusedModel returns the name of the model that has answered in place of the requested one, if the alias refuses
+// answers of other models; otherwise it is empty.
 func RefusedModel(a Answer) string {
 	if !a.by.Other || a.Target.ServedPolicy() != route.RefuseServed {
 		return ""

@@ -76,7 +76,7 @@ func (s *Attribution) PackHours(ctx context.Context, check bool) error {
 	return errors.Join(all...)
 }
 
-// dropHours deletes the rows of the hours before one.
+// dropHours deletes the rows of the hours before the hour first.
 func (s *Attribution) dropHours(ctx context.Context, first int64) error {
 	return s.write(ctx, s.sure, "delete old sums of hours", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM "+tablePackedHours+" WHERE period < ?", first)

@@ -41,7 +41,7 @@ func (s *Refusals) PackRefusals(ctx context.Context) error {
 	return err
 }
 
-// refusedDays returns the days with up-to-date rows, and whether they have counts.
+// refusedDays returns the days whose rows are up to date: true if a row has the counts, false if they are too many.
 func refusedDays(ctx context.Context, q querier) (map[int64]bool, error) {
 	rows, err := q.QueryContext(ctx, "SELECT day, length(by_all) IS NOT NULL FROM refusals_days WHERE packed = version")
 	there := map[int64]bool{}

@@ -17,7 +17,7 @@ func (t *table) unlisted(c *Caller, none *llm.Error, may func(*source) bool, now
 		if problem, wait := of.unanswered(now); problem != "" {
 			return &llm.Error{
 				Code: llm.CodeProviderUnavailable, RetryAfter: wait,
-				Message: fmt.Sprintf("%s It has not said yet what it offers, and is asked again in %d s.", problem,
+				Message: fmt.Sprintf("%s It has sent no lists yet, and is asked again in %d s.", problem,
 					int(wait/time.Second)),
 			}
 		}

@@ -292,7 +292,7 @@ func appendTokens(dst []byte, tokens []byte) []byte {
 	return append(append(append(dst, `{"content":`...), tokens...), `,"refusal":null}`...)
 }
 
-// finishWord returns the reason as written; a missing one becomes a normal end.
+// finishWord returns the finish reason in the words of the wire format: that of a normal end if there is none.
 func finishWord(f llm.FinishReason) string {
 	if f == "" {
 		f = llm.FinishStop

@@ -82,8 +82,8 @@ func isMadeUp(id string) bool {
 	return id[8] == '-' && id[13] == '-' && id[14] == '7' && id[18] == '-' && id[23] == '-' && id[36] == '_'
 }
 
-// renamed returns the quirks with the output cap's other name in Rename, because its usual name is not that of Chat
-// Completions.
+// renamed moves the provider's name of the output cap from MaxOutputField to Rename: MaxOutputField replaces the name
+// in Chat Completions, which differs from the one in Responses.
 func renamed(q *llm.Quirks) *llm.Quirks {
 	if q == nil || q.MaxOutputField == "" {
 		return q
