@@ -59,16 +59,14 @@ func (h *Hold) Settled() bool { return h.settled.Load() }
 // resolved at opening. It returns the cost, or nil for an attempt without a price. Only the first call has an effect. A
 // settlement without an outcome is an error and has none: the attempt stays open.
 func (h *Hold) Settle(settlement Settlement) (*llm.Money, error) {
-	if h.settled.Load() {
+	if !h.settled.CompareAndSwap(false, true) {
 		return nil, errSettled
 	}
 	h.settlement = settlement
 	s := &h.settlement
 	if err := h.complete(s); err != nil {
+		h.settled.Store(false)
 		return nil, err
-	}
-	if !h.settled.CompareAndSwap(false, true) {
-		return nil, errSettled
 	}
 	var (
 		at  Position
