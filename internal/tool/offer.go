@@ -134,7 +134,8 @@ func (s *Service) FindPrompt(ctx context.Context, c Caller, name string) (*Tool,
 	}
 	return nil, t.unlisted(&c, llm.Errorf(llm.CodeNotFound, "There is no prompt %.200q for this API key. List the "+
 		"prompts to see all.", name), func(of *source) bool {
-		return len(of.Prompts) > 0 && (bundle == nil || concerns(bundle.Prompts, of.Name))
+		own, is := of.ownName(name, bundle)
+		return is && of.mayUse(&c, bundle, mcp.Prompts, own)
 	}, s.o.Now())
 }
 

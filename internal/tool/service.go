@@ -131,7 +131,7 @@ func (s *Service) List(ctx context.Context, c Caller) ([]Tool, error) {
 		for j := range lists[i] {
 			e := &lists[i][j]
 			shown := e.shown(bundle)
-			if named[shown.Name] || !s.may(&c, bundle, of, e) {
+			if named[shown.Name] || !of.mayCall(&c, bundle, e.tool.Name) {
 				continue
 			}
 			if named[shown.Name] = true; !e.held {
@@ -183,11 +183,10 @@ func (t *table) bundle(c *Caller) (*Bundle, error) {
 	return &b, nil
 }
 
-// may reports whether the caller may call a tool: by the server, the account, the bundle and the key.
-func (s *Service) may(c *Caller, b *Bundle, of *source, e *entry) bool {
-	name := e.tool.Name
-	return matches(of.Tools, name) && admits(of.Accounts, c.Principal) &&
-		(b == nil || matches(b.Tools, of.Name+"/"+name)) && c.Principal.Uses(Prefix+of.Name+"/"+name)
+// mayCall reports whether the caller may call a tool of that name: by the server, the account, the bundle and the key.
+func (s *source) mayCall(c *Caller, b *Bundle, name string) bool {
+	return matches(s.Tools, name) && admits(s.Accounts, c.Principal) &&
+		(b == nil || matches(b.Tools, s.Name+"/"+name)) && c.Principal.Uses(Prefix+s.Name+"/"+name)
 }
 
 func (e *entry) shown(b *Bundle) *Tool {
@@ -224,7 +223,7 @@ func (s *Service) Find(ctx context.Context, c Caller, name string) (*Tool, error
 		switch {
 		case e == nil:
 			continue
-		case !s.may(&c, bundle, of, e):
+		case !of.mayCall(&c, bundle, e.tool.Name):
 			continue
 		case e.held:
 			return nil, llm.Errorf(llm.CodeForbidden, "The definition of the tool %q is new or has changed. An "+
@@ -234,10 +233,7 @@ func (s *Service) Find(ctx context.Context, c Caller, name string) (*Tool, error
 	}
 	return nil, t.unlisted(&c, llm.Errorf(llm.CodeNotFound, "There is no tool %.200q for this API key. List the "+
 		"tools to see all.", name), func(of *source) bool {
-		if bundle != nil && bundle.Plain {
-			return concerns(bundle.Tools, of.Name)
-		}
-		own, is := strings.CutPrefix(name, of.Name+separator)
-		return is && c.Principal.Uses(Prefix+of.Name+"/"+own) && (bundle == nil || concerns(bundle.Tools, of.Name))
+		own, is := of.ownName(name, bundle)
+		return is && of.mayCall(&c, bundle, own)
 	}, s.o.Now())
 }

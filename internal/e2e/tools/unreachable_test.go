@@ -37,9 +37,16 @@ mcp_bundles:
 		}
 		_, err := session.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "peer__p"})
 		checkUnreachable(t, path+" prompt", err, true)
+		_, err = session.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "none__p"})
+		checkUnreachable(t, path+" prompt of another server", err, path == "/mcp/plain")
 		_, err = session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "doc://readme"})
 		checkUnreachable(t, path+" resource", err, false) // the server with the only fitting pattern is asked
 	}
+	session := client(t, h, toolKey(h, account.KeyOptions{Models: []string{"mcp/other/*"}}), "/mcp/plain", "", nil)
+	_, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "sum", Arguments: map[string]int{"a": 1}})
+	checkUnreachable(t, "a tool that the key may not use", err, false)
+	_, err = session.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "p"})
+	checkUnreachable(t, "a prompt that the key may not use", err, false)
 }
 
 func checkUnreachable(t *testing.T, what string, err error, want bool) {
