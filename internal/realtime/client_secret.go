@@ -124,6 +124,9 @@ func (n *newcomer) readSecret(x *meter, body []byte) (session []byte, life int64
 	case rawjson.Present(session) && rawjson.KindOf(session) != rawjson.Object:
 		return nil, 0, llm.Invalid("session", "The session must be an object.")
 	}
+	if err := settingsSpelled(session); err != nil {
+		return nil, 0, err
+	}
 	if x.asked = rawjson.Text(rawjson.Get(session, "model")); x.asked != "" {
 		_, err = n.resolve(x)
 	}

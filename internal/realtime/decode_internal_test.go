@@ -211,3 +211,25 @@ func FuzzEvents(f *testing.F) {
 		})
 	})
 }
+
+// TestSettingsOfSecretsAreSpelledAsThoseOfEvents checks that a client secret has no settings which an event may not have:
+// the session's first update sends them.
+func TestSettingsOfSecretsAreSpelledAsThoseOfEvents(t *testing.T) {
+	t.Parallel()
+	for session, want := range map[string]bool{
+		`{"Tools":[{"type":"web_search"}]}`:                                false,
+		`{"Turn_detection":{"type":"server_vad"}}`:                         false,
+		`{"audio":{"input":{"turn_detection":{"Create_response":true}}}}`:  false,
+		`{"audio":{"Input":{}}}`:                                           false,
+		`{"type":"realtime","audio":{"input":{"turn_detection":null}}}`:    true,
+		`{"type":"realtime","instructions":"Speak.","tools":[],"voice":1}`: true,
+	} {
+		_, _, err := new(newcomer).readSecret(new(meter), []byte(`{"session":`+session+`}`))
+		if (err == nil) != want {
+			t.Errorf("%s: got %v, want it accepted: %t", session, err, want)
+		}
+		if _, err := parseEvent([]byte(`{"type":"session.update","session":` + session + `}`)); (err == nil) != want {
+			t.Errorf("%s in an event: got %v, want it accepted: %t", session, err, want)
+		}
+	}
+}

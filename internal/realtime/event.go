@@ -150,7 +150,7 @@ func spelled(object []byte, names rawjson.Names) error {
 	var seen rawjson.Seen
 	for m := range rawjson.Members(object) {
 		if _, err := names.Find(m, &seen); err != nil {
-			return llm.Invalid("", fmt.Sprintf("The event has a mistake: %v.", err))
+			return llm.Invalid("", fmt.Sprintf("A field has a mistake: %v.", err))
 		}
 	}
 	return nil
