@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"weir/internal/dialect"
+	"weir/internal/h1"
 	"weir/internal/rawjson"
 	"weir/internal/websocket"
 )
@@ -109,7 +110,7 @@ func refused(status int, message []byte) answer {
 		if rawjson.KindOf(m.Value) == rawjson.Number {
 			v = string(m.Value)
 		}
-		if v != "" && isFieldValue(v) {
+		if v != "" && isFieldValue(v) && h1.IsToken(m.Name()) {
 			header.Set(m.Name(), v)
 		}
 	}
