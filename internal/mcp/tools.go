@@ -24,7 +24,7 @@ const (
 	MaxTool     = 256 << 10 // bytes of a tool's definition
 	maxPages    = 200
 	maxListed   = 16 << 20 // bytes of all definitions
-	maxToolName = 128      // characters
+	maxToolName = 128      // characters, with at most twice as many bytes: the ledger has names of 512
 	maxTTL      = 24 * time.Hour
 )
 
@@ -89,8 +89,8 @@ func (l *Listing) add(page []byte, seen map[string]bool) error {
 // unfit returns the reason why a tool is left out; empty for none.
 func unfit(name string, definition []byte) string {
 	switch {
-	case name == "" || utf8.RuneCountInString(name) > maxToolName:
-		return fmt.Sprintf("its name has not 1 to %d characters", maxToolName)
+	case name == "" || utf8.RuneCountInString(name) > maxToolName || len(name) > 2*maxToolName:
+		return fmt.Sprintf("its name has not 1 to %d characters, in %d bytes", maxToolName, 2*maxToolName)
 	case strings.ContainsFunc(name, isUnseen):
 		return "its name has characters that are not visible"
 	case len(definition) > MaxTool:
