@@ -31,7 +31,7 @@ var (
 	errBinary  = errors.New("a message of the WebSocket is binary")
 	errHead    = errors.New("a message of the WebSocket has no type in its first 256 KiB, or is a longer error")
 	errOtherID = errors.New("an answer over a WebSocket began with another id")
-	errTwice   = errors.New("an answer over a WebSocket has the id of the one before")
+	errTwice   = errors.New("an answer over a WebSocket is the end of the one before")
 	// errTooOld means that the provider has not served a request because of the WebSocket's age.
 	errTooOld = errors.New("the provider takes no more requests on this WebSocket")
 )
@@ -191,7 +191,7 @@ func typeOf(head []byte, whole bool) string {
 	return ""
 }
 
-// checkID refuses an answer that begins with one id and ends with another, and the answer before, sent again.
+// checkID refuses an answer that begins with one id and ends with another, and the end of the one before, sent again.
 func (s *socketAnswer) checkID(name string, head []byte) error {
 	if name != s.form.First && !slices.Contains(s.form.Last, name) {
 		return nil
@@ -204,7 +204,7 @@ func (s *socketAnswer) checkID(name string, head []byte) error {
 	switch {
 	case s.id != "" && s.id != id:
 		return errOtherID
-	case id != "" && id == s.socket.served:
+	case s.id == "" && id != "" && id == s.socket.served && name != s.form.First: // servers may give an id twice
 		return errTwice
 	}
 	s.id = id
