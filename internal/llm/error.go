@@ -60,11 +60,10 @@ type Error struct {
 
 // Error returns the code, the message and the cause, if any.
 func (e *Error) Error() string {
-	s := string(e.Code) + ": " + e.Message
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
+	if e.Err == nil {
+		return string(e.Code) + ": " + e.Message
 	}
-	return s
+	return string(e.Code) + ": " + strings.TrimSuffix(e.Message, ".") + ": " + e.Err.Error()
 }
 
 // Placed returns the message with the invalid parameter in front, unless the message names it: for wire formats that

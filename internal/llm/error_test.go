@@ -1,6 +1,7 @@
 package llm_test
 
 import (
+	"io"
 	"testing"
 
 	"weir/internal/llm"
@@ -16,5 +17,16 @@ func TestPlacedNamesParameter(t *testing.T) {
 		if got := e.Placed(); got != want {
 			t.Errorf("%+v: %q, want %q", e, got, want)
 		}
+	}
+}
+
+// TestErrorJoinsItsCause checks that the cause follows the message without the full stop of its sentence.
+func TestErrorJoinsItsCause(t *testing.T) {
+	err := &llm.Error{Code: llm.CodeProviderError, Message: "The connection broke.", Err: io.EOF}
+	if got, want := err.Error(), "PROVIDER_ERROR: The connection broke: EOF"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if err.Err = nil; err.Error() != "PROVIDER_ERROR: The connection broke." {
+		t.Errorf("got %q without a cause", err.Error())
 	}
 }
