@@ -49,8 +49,8 @@ type answer struct {
 	final   bool   // its usage was reported after its interruption
 }
 
-// begins returns how many answers an attempt covers: with turn detection those to all turns that the sound may have
-// which is ahead of the time that it lasts.
+// begins returns how many answers an attempt covers. With turn detection, sound that is sent ahead of its time may have
+// several turns, and each gets an answer.
 func (s *live) begins() int64 {
 	if !s.detects {
 		return 1
