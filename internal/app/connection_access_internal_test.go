@@ -74,7 +74,7 @@ func TestOperatorLimitsScopes(t *testing.T) {
 	key := f.keyOf(t, "member")
 	for range 2 {
 		f.connect(t, "operator", "all")
-		if got := f.whoami(t, key); !strings.Contains(got, "wants more access for this: write") || !strings.Contains(got, "to the scopes") {
+		if got := f.whoami(t, key); !strings.Contains(got, "wants more access for this: write") || !strings.Contains(got, "add this to scopes") {
 			t.Errorf("got %q, want the setting to change", got)
 		}
 	}

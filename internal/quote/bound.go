@@ -220,7 +220,9 @@ func (b upperBound) normalized() int64 {
 // reaches a tier of the price, so that the seller takes more than the data about the model says.
 func (b upperBound) mayExceed() bool {
 	n := b.table.Context(b.Target)
-	return n == 0 || slices.ContainsFunc(b.Price.Tiers, func(t llm.Tier) bool { return t.Above >= n })
+	isBeyond := func(t llm.Tier) bool { return t.Above >= n }
+	return n == 0 || slices.ContainsFunc(b.Price.Tiers, isBeyond) ||
+		slices.ContainsFunc(b.Price.Modes, func(m llm.Mode) bool { return slices.ContainsFunc(m.Tiers, isBeyond) })
 }
 
 // window returns the target's context window in tokens.

@@ -28,8 +28,13 @@ func TestTierBeyondWindowIsHeld(t *testing.T) {
 		if tt.above > 0 {
 			q.Price.Tiers = []llm.Tier{{Above: tt.above, Rates: q.Price.Rates}}
 		}
+		ofMode := q.Price.Tiers
 		if u := q.bound(Coarse); u.InputTokens() != tt.want {
 			t.Errorf("%s: %d tokens of input, want %d", tt.name, u.InputTokens(), tt.want)
+		}
+		q.Price.Tiers, q.Price.Modes = nil, []llm.Mode{{Name: "fast", Rates: q.Price.Rates, Tiers: ofMode}}
+		if u := q.bound(Coarse); u.InputTokens() != tt.want {
+			t.Errorf("%s of a mode: %d tokens of input, want %d", tt.name, u.InputTokens(), tt.want)
 		}
 	}
 }
