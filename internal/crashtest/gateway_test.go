@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"weir/internal/must"
 	"weir/internal/processtest"
@@ -169,6 +170,33 @@ func (h *testGateway) get(url string, header http.Header, v any) error {
 		return nil
 	}
 	return json.NewDecoder(resp.Body).Decode(v)
+}
+
+// killUnder kills the gateway again and again while clients of one account work, and returns the rows of its ledger after
+// a last start. The fault loses records, for a control; empty for none.
+func (h *testGateway) killUnder(
+	config, fault string, work func(ctx context.Context, token string) *sync.WaitGroup,
+) []row {
+	h.t.Helper()
+	h.configure(fmt.Sprintf("data: %q\n", h.dir+"/data") + config)
+	h.join("worker", "cancel")
+	h.constant = fault
+	working, rest := context.WithCancel(h.ctx)
+	defer rest()
+	clients := work(working, h.members[0].token)
+	for range *killsFlag + 1 {
+		h.live(plan{kind: atMoment, after: between(h.rng, 400*time.Millisecond, 1200*time.Millisecond)})
+	}
+	rest()
+	clients.Wait()
+	h.constant = ""
+	process := h.serve(plan{})
+	if h.awaitReady(process, h.gate).IsZero() {
+		h.t.Fatalf("the gateway does not start for the last time; its output:\n%s", process.LastLines())
+	}
+	h.gate.shut()
+	must.Do(h.t, process.Stop())
+	return must.Get(readRows(bytes.NewReader(h.run("ledger", "export", "--format", "csv"))))(h.t)
 }
 
 // close ends the provider and forgets all connections.

@@ -3,7 +3,6 @@
 package crashtest_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -82,25 +81,9 @@ func killKept(t *testing.T, fault string) {
 	defer cancel()
 	h := bareGateway(ctx, t, seed, build(t))
 	defer h.close()
-	h.configure(fmt.Sprintf("data: %q\n", h.dir+"/data") + keptYAML(h.provider))
-	h.join("streamer", "cancel")
-	h.constant = fault
-	working, rest := context.WithCancel(ctx)
-	defer rest()
-	clients := streamers(working, 8, h.gate, h.members[0].token, h.rng)
-	for range *killsFlag + 1 {
-		h.live(plan{kind: atMoment, after: between(h.rng, 400*time.Millisecond, 1200*time.Millisecond)})
-	}
-	rest()
-	clients.Wait()
-	h.constant = ""
-	process := h.serve(plan{})
-	if h.awaitReady(process, h.gate).IsZero() {
-		t.Fatalf("the gateway does not start for the last time; its output:\n%s", process.LastLines())
-	}
-	h.gate.shut()
-	must.Do(t, process.Stop())
-	rows := must.Get(readRows(bytes.NewReader(h.run("ledger", "export", "--format", "csv"))))(t)
+	rows := h.killUnder(keptYAML(h.provider), fault, func(ctx context.Context, token string) *sync.WaitGroup {
+		return streamers(ctx, 8, h.gate, token, h.rng)
+	})
 	var records []served
 	must.Do(t, h.get("http://"+h.provider+"/ledger", nil, &records))
 	lost, below, exact, unknown := compareKept(records, rows)

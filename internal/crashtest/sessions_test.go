@@ -3,7 +3,6 @@
 package crashtest_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -102,25 +101,9 @@ func killSessions(t *testing.T, api, model, fault string) {
 	defer cancel()
 	h := bareGateway(ctx, t, seed, build(t))
 	defer h.close()
-	h.configure(fmt.Sprintf("data: %q\n", h.dir+"/data") + sessionYAML(h.provider))
-	h.join("talker", "cancel")
-	h.constant = fault
-	working, rest := context.WithCancel(ctx)
-	defer rest()
-	clients := talkers(working, 8, h.gate, h.members[0].token, model, h.rng)
-	for range *killsFlag + 1 {
-		h.live(plan{kind: atMoment, after: between(h.rng, 400*time.Millisecond, 1200*time.Millisecond)})
-	}
-	rest()
-	clients.Wait()
-	h.constant = ""
-	process := h.serve(plan{})
-	if h.awaitReady(process, h.gate).IsZero() {
-		t.Fatalf("the gateway does not start for the last time; its output:\n%s", process.LastLines())
-	}
-	h.gate.shut()
-	must.Do(t, process.Stop())
-	rows := must.Get(readRows(bytes.NewReader(h.run("ledger", "export", "--format", "csv"))))(t)
+	rows := h.killUnder(sessionYAML(h.provider), fault, func(ctx context.Context, token string) *sync.WaitGroup {
+		return talkers(ctx, 8, h.gate, token, model, h.rng)
+	})
 	cost, n := h.talked(api)
 	b := accountOf(t, rows)
 	t.Logf("seed %d: %d answers in %d sessions, %d rows, %d unknown", seed, n, len(cost), len(rows), b.unknown)
