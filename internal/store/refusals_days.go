@@ -15,7 +15,7 @@ import (
 
 const (
 	// mostRefusedCounts bounds the counts of a day that are packed. Reports read those of other days one by one.
-	mostRefusedCounts = 500_000
+	mostRefusedCounts = 100_000
 	// packRefusedAfter is how long after its end a day is packed.
 	packRefusedAfter = time.Hour
 )

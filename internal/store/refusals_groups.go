@@ -14,7 +14,7 @@ const (
 	// mostRefusedCells bounds the memory in which the groups of a day are added up without a map.
 	mostRefusedCells = 1 << 18
 	// mostRefusedGroups bounds the groups of a report.
-	mostRefusedGroups = 1 << 20
+	mostRefusedGroups = 1 << 17
 )
 
 // refusedColumn returns the column of a group; false for a time.
