@@ -65,7 +65,7 @@ func exported(h *harness.Gateway, id string) (lines []string) {
 func filesWith(h *harness.Gateway, text string) (names []string) {
 	h.T.Helper()
 	err := filepath.WalkDir(h.Data, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
+		if err != nil || !d.Type().IsRegular() || strings.HasSuffix(path, ".new") { // it is being written and renamed
 			return err
 		}
 		content, err := os.ReadFile(path)

@@ -208,7 +208,7 @@ func everything(h *harness.Gateway, ada *browser) map[string]string {
 	}
 	all["the log"] = h.Log.String()
 	err := filepath.WalkDir(h.Data, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
+		if err != nil || !d.Type().IsRegular() || strings.HasSuffix(path, ".new") { // it is being written and renamed
 			return err
 		}
 		text, err := os.ReadFile(path)
