@@ -284,9 +284,9 @@ func TestDialIsAborted(t *testing.T) {
 		want     Kind
 		message  string
 	}{
-		{"connect", Timeouts{Connect: soon}, late, KindConnectTimeout, "accepted no connection within 50ms."},
-		{"first byte", Timeouts{Connect: late, FirstByte: soon}, late, KindConnectTimeout, "accepted no connection within 50ms."},
-		{"total", Timeouts{Connect: late, Total: soon}, late, KindTotalTimeout, "within 50ms."},
+		{"connect", Timeouts{Connect: soon}, late, KindConnectTimeout, "accepted no connection within 50ms"},
+		{"first byte", Timeouts{Connect: late, FirstByte: soon}, late, KindConnectTimeout, "accepted no connection within 50ms"},
+		{"total", Timeouts{Connect: late, Total: soon}, late, KindTotalTimeout, "within 50ms"},
 		{"caller", Timeouts{Connect: late}, soon, KindCanceled, "cancelled"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

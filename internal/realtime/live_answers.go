@@ -14,7 +14,8 @@ type answers struct {
 	ended   *answer   // ended, but its usage may follow
 	unasked int       // answers so far that the provider began without an attempt
 
-	parallel bool // a function may run beside the answer that calls it, which goes on
+	owed     int64 // answers that may begin to sound which was sent ahead, after the attempt for it has ended
+	parallel bool  // a function may run beside the answer that calls it, which goes on
 }
 
 // open returns the number of open attempts.
@@ -28,8 +29,8 @@ func (a *answers) open() (n int64) {
 	return n
 }
 
-// busy reports whether an answer or its usage is awaited.
-func (a *answers) busy() bool { return a.ended != nil || a.awaited() }
+// busy reports whether an answer or its usage is awaited, or may come because of sound that was sent ahead.
+func (a *answers) busy() bool { return a.owed > 0 || a.ended != nil || a.awaited() }
 
 // awaited reports whether an answer is awaited. Attempts for turns that may never be detected do not count.
 func (a *answers) awaited() bool {
@@ -65,6 +66,7 @@ func (a *answers) begin() (ended *answer) {
 		a.running, ended = ended, nil // the model goes on beside a function, or answers the turn that interrupted it
 		a.running.called, a.running.broken, a.running.over, a.running.final = false, false, false, false
 	default:
+		a.owed = max(0, a.owed-1)
 		return ended
 	}
 	a.running.begun++
@@ -102,6 +104,7 @@ func (a *answers) follow(e *dialect.LiveEvent) (done *answer) {
 		a.waiting = []*answer{r}
 		return nil
 	}
+	a.owed = max(0, r.covers-max(r.begun, r.reports)-(detectedAnswers-1))
 	return r
 }
 

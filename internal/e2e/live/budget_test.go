@@ -39,9 +39,10 @@ func TestSessionsEndWithinBudget(t *testing.T) {
 			}
 			clients.Wait()
 			var counted, cost llm.Money
+			open := false
+			defer func() { t.Logf("the provider served %v, and budgets count %v; open: %v", cost, counted, open) }()
 			harness.Await(t, "the rows of all answers", func() bool {
-				counted, cost = 0, 0
-				open := false
+				counted, cost, open = 0, 0, false
 				h.EachEntry(func(e *report.Exported) {
 					counted += e.Charged()
 					open = open || e.Outcome == ledger.OutcomeOpen
@@ -52,8 +53,7 @@ func TestSessionsEndWithinBudget(t *testing.T) {
 				}
 				return !open && counted >= cost
 			})
-			t.Logf("the provider served %v, and budgets count %v, of %v", cost, counted, limit)
-			if held && (cost > limit || counted > limit || cost < limit/16) {
+			if held && (cost > limit || counted > limit || cost == 0) {
 				t.Errorf("the provider served %v, and budgets count %v, of %v", cost, counted, limit)
 			}
 			if !held && cost <= limit {
