@@ -47,8 +47,12 @@ func socketRaceYAML(provider string) string {
 	var b strings.Builder
 	b.WriteString("drain_timeout: 2s\ndefault_model: words/chat\nproviders:\n")
 	for _, p := range [][3]string{
-		{"house", "openai", "v1"}, {liveProvider, "gemini", "v1beta"}, {minuteProvider, "openai", "v1"},
-		{"words", "openai", "v1"}, {"replies", "responses", "v1"}, {"human", "anthropic", "v1"},
+		{"house", "openai", "v1"},
+		{liveProvider, "gemini", "v1beta"},
+		{minuteProvider, "openai", "v1"},
+		{"words", "openai", "v1"},
+		{"replies", "responses", "v1"},
+		{"human", "anthropic", "v1"},
 	} {
 		fmt.Fprintf(&b, "  %s: {dialect: %s, base_url: \"http://%s/%s\", allow_private: true, api_keys: [one]}\n", p[0], p[1],
 			provider, p[2])

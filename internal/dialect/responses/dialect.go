@@ -77,7 +77,7 @@ func framing() dialect.Framing {
 	f.Socket = &dialect.Socket{
 		Create: "response.create", Without: []string{"stream"}, HTTPOnly: []string{"background"},
 		PerRequest: turnHeaders,
-		First: "response.created", Last: []string{"response.completed", "response.incomplete", "response.failed"},
+		First:      "response.created", Last: []string{"response.completed", "response.incomplete", "response.failed"},
 		ID: []string{"response", "id"}, Error: "error", TooOld: []string{"websocket_connection_limit_reached"},
 		Ignored: []string{"codex.", "responsesapi."},
 	}
