@@ -5,7 +5,6 @@ import (
 	"os"
 	"sync"
 	"syscall"
-	"unsafe"
 )
 
 // Socket returns a TCP connection whose reads and writes the scheduler is not told of, because its socket does not
@@ -101,11 +100,6 @@ func read(fd uintptr, p []byte) (int, error) {
 		return 0, errno
 	}
 	return n, nil
-}
-
-func move(call, fd uintptr, p []byte) (int, syscall.Errno) {
-	n, _, errno := syscall.RawSyscall(call, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
-	return int(n), errno
 }
 
 // WakeMonitor wakes up the runtime's monitor thread, so that a long computation can be interrupted.
