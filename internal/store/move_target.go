@@ -46,10 +46,13 @@ func (m *mover) run(ctx context.Context, source *DB, target *engine) error {
 	if !free {
 		return ErrMoving
 	}
-	return source.write(ctx, source.sure, "hold SQLite", func(tx *sql.Tx) error {
+	err = source.write(ctx, source.sure, "hold SQLite", func(tx *sql.Tx) error {
 		m.tx = tx
 		return m.all(ctx)
 	})
+	// The server also releases it when it notices the end of the connection, which may be after the next move begins.
+	_, _ = m.to.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1, $2)", lockSpace, lockMove)
+	return err
 }
 
 // migrateFor brings the schema of a database up to date that Open refuses because a move is filling it.
