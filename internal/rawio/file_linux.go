@@ -2,6 +2,7 @@ package rawio
 
 import (
 	"errors"
+	"io"
 	"os"
 	"sync"
 	"syscall"
@@ -73,6 +74,9 @@ func (f *File) write(fd uintptr) bool {
 		case errno == syscall.EINTR:
 		case errno != 0:
 			f.err = os.NewSyscallError("pwrite", errno)
+			return true
+		case n == 0:
+			f.err = io.ErrUnexpectedEOF // as os.File, so that the loop ends
 			return true
 		default:
 			f.n += int(n)

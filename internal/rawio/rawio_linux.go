@@ -1,6 +1,7 @@
 package rawio
 
 import (
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -80,15 +81,18 @@ func (t *transfer) read(fd uintptr) bool {
 func (t *transfer) write(fd uintptr) bool {
 	for t.n < len(t.p) {
 		n, errno := move(syscall.SYS_WRITE, fd, t.p[t.n:])
-		switch errno {
-		case 0:
-			t.n += n
-		case syscall.EINTR:
-		case syscall.EAGAIN:
+		switch {
+		case errno == syscall.EINTR:
+		case errno == syscall.EAGAIN:
 			return false
-		default:
+		case errno != 0:
 			t.err = os.NewSyscallError("write", errno)
 			return true
+		case n == 0:
+			t.err = io.ErrUnexpectedEOF // as net.TCPConn, so that the loop ends
+			return true
+		default:
+			t.n += n
 		}
 	}
 	return true
