@@ -169,14 +169,10 @@ func (a *Admin) Now() time.Time { return a.store.Now() }
 
 // AccountNames returns the names of all accounts, by id.
 func (a *Admin) AccountNames(ctx context.Context) (map[string]string, error) {
-	return namesOf(ctx, a.store)
+	return a.store.Reports.AccountNames(ctx)
 }
 
 // Memberships returns all members of all accounts.
 func (a *Admin) Memberships(ctx context.Context) ([]people.Membership, error) {
 	return a.store.Members.Memberships(ctx)
-}
-
-func namesOf(ctx context.Context, db *store.DB) (map[string]string, error) {
-	return db.Reports.AccountNames(ctx)
 }

@@ -79,7 +79,7 @@ type AlertView struct {
 
 // List returns the kinds and the latest alerts of everything.
 func (a *Alerts) List(ctx context.Context) (v AlertReport, err error) {
-	names, err := namesOf(ctx, a.store)
+	names, err := a.store.Reports.AccountNames(ctx)
 	if err != nil {
 		return v, err
 	}

@@ -43,7 +43,7 @@ func (a *Answers) List(ctx context.Context) ([]AnswerAmount, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := namesOf(ctx, a.store)
+	names, err := a.store.Reports.AccountNames(ctx)
 	list := make([]AnswerAmount, len(all))
 	for i, u := range all {
 		list[i] = AnswerAmount{names[u.Account], AnswerUsage(u)}

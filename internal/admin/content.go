@@ -73,7 +73,7 @@ func (c *Content) List(ctx context.Context) ([]ContentAmount, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := namesOf(ctx, c.store)
+	names, err := c.store.Reports.AccountNames(ctx)
 	list := make([]ContentAmount, len(all))
 	for i, u := range all {
 		list[i] = ContentAmount{names[u.Account], ContentUsage(u)}

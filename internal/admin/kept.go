@@ -28,7 +28,7 @@ func (k *Kept) List(ctx context.Context) ([]KeptAccount, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := namesOf(ctx, k.store)
+	names, err := k.store.Reports.AccountNames(ctx)
 	if err != nil {
 		return nil, err
 	}

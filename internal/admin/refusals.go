@@ -73,7 +73,7 @@ func (r *Refusals) Read(ctx context.Context, q refusal.Query) (v RefusalReport, 
 	if err != nil {
 		return v, err
 	}
-	names, err := namesOf(ctx, r.store)
+	names, err := r.store.Reports.AccountNames(ctx)
 	if err != nil {
 		return v, err
 	}
@@ -105,7 +105,7 @@ func (r *Refusals) Series(ctx context.Context, q refusal.Query, unit refusal.Gro
 	if err != nil {
 		return v, err
 	}
-	names, err := namesOf(ctx, r.store)
+	names, err := r.store.Reports.AccountNames(ctx)
 	view := func(by []refusal.Group, sums []refusal.Sum) (list []RefusalCount) {
 		for i := range sums {
 			list = append(list, viewRefusalCount(by, &sums[i], names))
@@ -131,7 +131,7 @@ func (r *Refusals) Find(ctx context.Context, id uuid.UUID) (v RefusedRequest, th
 	if err != nil || !there {
 		return v, false, err
 	}
-	names, err := namesOf(ctx, r.store)
+	names, err := r.store.Reports.AccountNames(ctx)
 	return viewRefusal(&x, names), true, err
 }
 

@@ -107,7 +107,7 @@ func (s *Sockets) read(ctx context.Context, q store.SocketsQuery) ([]SocketView,
 	if err != nil {
 		return nil, err
 	}
-	names, err := namesOf(ctx, s.store)
+	names, err := s.store.Reports.AccountNames(ctx)
 	list := make([]SocketView, len(all))
 	for i := range all {
 		list[i] = viewSocket(&all[i], names)

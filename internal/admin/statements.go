@@ -108,7 +108,7 @@ func (s *Statements) OfMonth(ctx context.Context, month int64) (all []Statement,
 	if err != nil {
 		return nil, err
 	}
-	names, err := namesOf(ctx, s.store)
+	names, err := s.store.Reports.AccountNames(ctx)
 	for i := range list {
 		all = append(all, Statement{names[list[i].Account], list[i]})
 	}
